@@ -16,12 +16,16 @@ from electra_tf.extras.study.checks import (
     check_initial_checkpoint,
     name_location,
 )
-from electra_tf.extras.study.settings import Settings, merge, nest
+from electra_tf.extras.study.settings import (
+    RANDOM,
+    Settings,
+    merge,
+    nest,
+)
 from electra_tf.plan.flops import pretraining_step_flops
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
 
-RANDOM = "random"  # the `start` of an arm with random weights
 _MAX_STEPS = 2**31 - 1
 
 

@@ -3,6 +3,7 @@
 """The validation of study files: keys, types, budgets, hparams and paths."""
 
 import contextlib
+import json
 import types
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from electra_tf.checkpoints.formats import (
     resolve_reference,
 )
 from electra_tf.checkpoints.hub import hub_hint
-from electra_tf.extras.study.settings import BUDGETS, nest
+from electra_tf.extras.study.settings import BUDGETS, RANDOM, Settings, nest
 from electra_tf.files import filesystem
 
 # Runs that choose a learning rate add this number to the seed, so that their
@@ -121,6 +122,10 @@ def check_content(content: Any) -> None:
             _check_arm(nest(key, value), "grid.")
     if "choose_learning_rate" in content:
         _check_choice(content["choose_learning_rate"])
+        _check_fixed_rates(content)
+    for line, overrides in content.get("arms", {}).items():
+        _check_grid(line, overrides, content.get("grid", {}))
+        _check_start(line, overrides, content)
 
 
 def _check_choice(choice: Any) -> None:
@@ -139,6 +144,83 @@ def _check_choice(choice: Any) -> None:
         )
     for rate in rates:
         _check_arm({"finetune": {"learning_rate": rate}}, section)
+
+
+def _check_fixed_rates(content: Settings) -> None:
+    """Raise a UserError if a study chooses a learning rate that is also set."""
+    sections = [("finetune", content.get("finetune", {}))]
+    for task, hparams in content.get("tasks", {}).items():
+        sections.append((f"tasks.{task}", hparams))
+    for line, overrides in content.get("arms", {}).items():
+        sections.append((f"arms.{line}.finetune", overrides.get("finetune")))
+    for key, values in content.get("grid", {}).items():
+        for value in values:
+            sections.append((f"grid.{key}", nest(key, value).get("finetune")))
+    for location, hparams in sections:
+        if hparams and "learning_rate" in hparams:
+            values = json.dumps(content["choose_learning_rate"]["values"])
+            raise UserError(
+                f"{location}: learning_rate is {hparams['learning_rate']}, and"
+                f" choose_learning_rate.values is {values}; expected one of the"
+                " two, because the chosen rate would replace the other. Remove"
+                " learning_rate or choose_learning_rate."
+            )
+
+
+def _check_grid(line: str, overrides: Settings, grid: Settings) -> None:
+    """Raise a UserError if an arm sets a key of the grid."""
+    for key, values in grid.items():
+        for value in values:
+            for name, arm_value in _shared_values(overrides, nest(key, value)):
+                raise UserError(
+                    f"arms.{line}.{name} is {json.dumps(arm_value)}, and"
+                    f" grid.{key} has {json.dumps(value)}; expected the key in"
+                    " one of the two, because the grid would replace the"
+                    f" arm's value. Remove {name} from the arm, or {key} from"
+                    " the grid."
+                )
+
+
+def _shared_values(
+    overrides: Settings, point: Settings
+) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys that an arm and a point of the grid both set.
+
+    A budget counts as a whole, because the point would replace all of it.
+
+    Args:
+      overrides: the keys of the arm.
+      point: the nested keys of the point.
+
+    Yields:
+      Each key with its value in the arm.
+    """
+    for name in overrides.keys() & point.keys():
+        before, after = overrides[name], point[name]
+        if name == "budget":
+            if before:
+                yield name, before
+        elif isinstance(before, dict) and isinstance(after, dict):
+            for key, value in _shared_values(before, after):
+                yield f"{name}.{key}", value
+        else:
+            yield name, before
+
+
+def _check_start(line: str, overrides: Settings, content: Settings) -> None:
+    """Raise a UserError if an arm sets keys that its `start` disregards."""
+    start = overrides.get("start", content.get("start", ""))
+    if not start or "start" in content.get("grid", {}):
+        return
+    disregarded = ("budget",) if start == RANDOM else ("pretrain", "budget")
+    for key in disregarded:
+        if value := overrides.get(key):
+            raise UserError(
+                f"arms.{line}.{key} is {json.dumps(value)}, and the arm's start"
+                f" is {json.dumps(start)}; expected one of the two, because an"
+                f" arm with this start has no use for {key}. Remove {key} from"
+                " the arm, or remove start."
+            )
 
 
 def _check_arm(overrides: Any, location: str) -> None:

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+RANDOM = "random"  # the `start` of an arm with random weights
 # The keys of a budget, which sets exactly one of these keys.
 BUDGETS = ("steps", "tokens", "flops")
 Settings = dict[str, Any]

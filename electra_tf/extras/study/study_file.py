@@ -20,14 +20,14 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.validation import check_value
 from electra_tf.data.record_checks import check_records
-from electra_tf.extras.study.arms import RANDOM, Arm, read_arms
+from electra_tf.extras.study.arms import Arm, read_arms
 from electra_tf.extras.study.checks import (
     CHOOSING_SEEDS,
     check_content,
     check_task,
     name_location,
 )
-from electra_tf.extras.study.settings import Settings, merge
+from electra_tf.extras.study.settings import RANDOM, Settings, merge
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.conftest import ROOT, refused
 
 STUDIES = sorted(ROOT.glob("studies/*.json"))
 REMOVED = object()
+DROPOUT = {"hidden_dropout_prob": 0.2}
 
 
 def put(content, key, value):
@@ -47,7 +49,7 @@ def put(content, key, value):
         ),
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than one step'),
-        ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
+        ("arms.electra.start", "absent", "electra: start: absent: no such"),
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
         ("arms.m/l", {}, "arms.m/l: 'm/l': not a valid folder name"),
         ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
@@ -61,7 +63,7 @@ def put(content, key, value):
             {"sst": ["acuracy"]},
             "unknown metric 'acuracy'; expected one",
         ),
-        ("arms.mlm.start", "/", "start: /: no checkpoint in this folder"),
+        ("arms.electra.start", "/", "start: /: no checkpoint in this folder"),
         ("base", ["x"], "base: expected text"),
         ("base", {}, "base: expected text"),
         (
@@ -94,6 +96,101 @@ def test_a_bad_file_is_refused_by_field(
         Study(path, "")
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
+
+
+CHOICE = ("choose_learning_rate", {"values": [1e-4, 1e-3]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            [CHOICE, ("finetune.learning_rate", 0.5)],
+            "finetune: learning_rate is 0.5, and choose_learning_rate.values is"
+            " [0.0001, 0.001]; expected one of the two",
+        ),
+        (
+            [CHOICE, ("tasks.sst.learning_rate", 0.5)],
+            "tasks.sst: learning_rate is 0.5, and choose",
+        ),
+        (
+            [CHOICE, ("arms.mlm.finetune", {"learning_rate": 0.5})],
+            "arms.mlm.finetune: learning_rate is 0.5, and choose",
+        ),
+        (
+            [CHOICE, ("grid", {"finetune.learning_rate": [0.5]})],
+            "grid.finetune.learning_rate: learning_rate is 0.5, and choose",
+        ),
+        (
+            [("grid", {"pretrain.objective": ["electra"]})],
+            'arms.mlm.pretrain.objective is "mlm", and grid.pretrain.objective'
+            ' has "electra"; expected the key in one of the two',
+        ),
+        (
+            [
+                ("arms.mlm.budget", {"steps": 7}),
+                ("grid", {"budget.flops": [5e8]}),
+            ],
+            'arms.mlm.budget is {"steps": 7}, and grid.budget.flops has',
+        ),
+        (
+            [
+                ("arms.mlm.finetune", {"model_hparam_overrides": DROPOUT}),
+                ("grid", {"finetune.model_hparam_overrides": [DROPOUT]}),
+            ],
+            "arms.mlm.finetune.model_hparam_overrides.hidden_dropout_prob is",
+        ),
+        (
+            [("arms.mlm.start", "reference")],
+            'arms.mlm.pretrain is {"objective": "mlm"}, and the arm\'s start is'
+            ' "reference"; expected one of the two',
+        ),
+        (
+            [("start", "reference")],
+            'arms.mlm.pretrain is {"objective": "mlm"}, and the arm\'s start',
+        ),
+        (
+            [("arms.b", {"start": "reference", "budget": {"steps": 7}})],
+            'arms.b.budget is {"steps": 7}, and the arm\'s start is',
+        ),
+        (
+            [("arms.b", {"start": "random", "budget": {"steps": 7}})],
+            'arms.b.budget is {"steps": 7}, and the arm\'s start is "random"',
+        ),
+    ],
+)
+def test_values_that_a_study_would_drop_are_refused(
+    content, write_study, changes, message
+):
+    for key, value in changes:
+        put(content, key, value)
+    path = write_study(content)
+    refused(re.escape(f"{path}: {message}"), Study, path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [("arms.b.start", "reference")],
+        [("arms.b", {"start": "random", "pretrain": {"mask_prob": 0.3}})],
+        [("arms.b", {"start": "reference", "pretrain": {}, "budget": {}})],
+        [("arms.b.start", "reference"), ("grid", {"budget.steps": [5, 6]})],
+        [
+            ("arms.electra.finetune", {"model_hparam_overrides": DROPOUT}),
+            (
+                "grid",
+                {"finetune.model_hparam_overrides.initializer_range": [0.1]},
+            ),
+        ],
+        [CHOICE, ("pretrain.learning_rate", 1e-3)],
+    ],
+)
+def test_values_of_all_arms_may_be_unused_by_some(
+    content, write_study, changes
+):
+    for key, value in changes:
+        put(content, key, value)
+    assert Study(write_study(content)).runs({})
 
 
 def hparams_of(run):
@@ -149,9 +246,6 @@ def test_an_arm_may_start_from_the_released_model(content, write_study):
     study = Study(write_study(content), "")
     run = study.finetuning(study.arms[-1], 1, "sst", {})
     assert hparams_of(run)["init_checkpoint"] == "reference"
-
-
-DROPOUT = {"hidden_dropout_prob": 0.2}
 
 
 @pytest.fixture
