@@ -29,6 +29,7 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from configure.json_text import parse_json
+from electra_tf.checkpoints import formats
 from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.extras.study.result_lines import (
     add_result_line,
@@ -110,6 +111,7 @@ class StudyRunner:
     def _warn_of_changed_data(self) -> None:
         """Warn once of finished runs whose data differs from that on disk."""
         fingerprint = functools.cache(files_fingerprint)
+        start_digest = functools.cache(_start_sha256)
         for run in self._study.runs(self.lines):
             line = self.lines.get(run.digest, {})
             if path := self._replaced_exam(run, line):
@@ -117,6 +119,14 @@ class StudyRunner:
                     f"warning: {run.name} was scored on an exam that differs"
                     f" from {path}. To repeat the run with the current exam,"
                     f" remove its line from {self.results}, and remove"
+                    f" {run.folder}"
+                )
+            digest = line.get("start_sha256")
+            if run.start and digest and digest != start_digest(run.start):
+                self._warn(
+                    f"warning: {run.name} started from weights that differ from"
+                    f" those in {run.start}. To repeat the run with the current"
+                    f" weights, remove its line from {self.results}, and remove"
                     f" {run.folder}"
                 )
             before = line.get("data")
@@ -267,6 +277,7 @@ class StudyRunner:
             "results": _results(run),
             **_verdicts(run),
             **_exam_digest(run),
+            **_start_digest(run),
             "seconds": seconds,
             "pieces": pieces,
             "processor": _processor(),
@@ -349,6 +360,26 @@ def _exam_digest(run: Run) -> dict[str, str]:
     """Return the digest of the exam that a run was scored on, if any."""
     path = run.facts.get("exam")
     return {"exam_sha256": file_sha256(path)} if path else {}
+
+
+def _start_digest(run: Run) -> dict[str, str]:
+    """Return the digest of the weights that a fine-tuning started from.
+
+    The fine-tuning itself recorded the digest, so that the digest is right even
+    if the weights were replaced since. Arms that the study pre-trains, and
+    random weights, have no digest.
+    """
+    if not run.start:
+        return {}
+    content, _ = _read_trials(run)
+    digest = content.get("data", {}).get("starting weights")
+    return {"start_sha256": digest} if digest else {}
+
+
+def _start_sha256(start: str) -> str:
+    """Return the digest of the weights that an initial checkpoint has now."""
+    path = formats.open_weights(start).path
+    return file_sha256(formats.digest_file(path))
 
 
 def _verdicts(run: Run) -> dict[str, dict[str, Any]]:

@@ -49,6 +49,9 @@ class Run:
     folder: str = ""  # the folder of the model and its results
     makes: str = ""  # the file or folder that the command of data or exam makes
     reads: str = ""  # the patterns of the data files; "": unknown
+    start: str = (
+        ""  # the initial checkpoint, unless a run of the study makes it
+    )
 
 
 class Study:
@@ -286,6 +289,7 @@ class Study:
         """Return a fine-tuning; its name ends in the suffix."""
         sources: Any = [arm.start, arm.pretrain, self._content.get("data")]
         initial = None if arm.start == RANDOM else arm.start
+        start = initial or ""
         pretraining = self.pretraining(arm, seed)
         if pretraining:
             sources, initial = pretraining.digest, pretraining.folder
@@ -323,6 +327,7 @@ class Study:
             name=f"{arm.name}/{seed}/{task}{suffix}",
             needs=(pretraining,) if pretraining else self._data,
             reads=reads,
+            start=start,
         )
 
     def _make_run(
