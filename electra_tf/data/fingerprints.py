@@ -24,7 +24,7 @@ DATA_HPARAMS = (
     "shuffle_buffer_size",
     "train_batch_size",
 )
-_BEGINNING = 1 << 16  # bytes
+BEGINNING = 1 << 16  # bytes
 
 
 def data_fingerprint(hparams: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def input_fingerprints(
         "init_checkpoint": checkpoint_files,
     }
     return {
-        name: files_fingerprint(pattern, _BEGINNING)
+        name: files_fingerprint(pattern, BEGINNING)
         for name, pattern in all_patterns.items()
     }
 

@@ -101,6 +101,10 @@ def _is_collapses(value: Any) -> bool:
     )
 
 
+def _is_inputs(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value.values()))
+
+
 _REMEDY = "Restore the line, or remove the line to repeat its run."
 _FIELDS: Fields = {
     "digest": (is_text, "a text"),
@@ -113,6 +117,7 @@ _FIELDS: Fields = {
         is_groups_of_metrics,
         "an object that maps baselines to objects of metrics and numbers",
     ),
+    "inputs": (_is_inputs, "an object that maps inputs to fingerprints"),
 }
 # Lines of earlier versions may lack these fields.
-_OPTIONAL = ("collapsed", "baselines")
+_OPTIONAL = ("collapsed", "baselines", "inputs")

@@ -31,6 +31,7 @@ from configure.errors import UserError
 from configure.json_text import parse_json
 from electra_tf.checkpoints import formats
 from electra_tf.data.fingerprints import files_fingerprint
+from electra_tf.extras.study.inputs import ChangedInputs, describe_inputs
 from electra_tf.extras.study.result_lines import (
     add_result_line,
     read_result_lines,
@@ -41,7 +42,6 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_fields import check_fields, is_number
 from electra_tf.files.locks import folder_lock
-from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import read_text
 from electra_tf.finetuning.trial_records import TrialRecord, read_results
 from electra_tf.metrics import trial_statistics
@@ -110,7 +110,7 @@ class StudyRunner:
 
     def _warn_of_changed_data(self) -> None:
         """Warn once of finished runs whose data differs from that on disk."""
-        fingerprint = functools.cache(files_fingerprint)
+        changed_inputs = ChangedInputs()
         start_digest = functools.cache(_start_sha256)
         for run in self._study.runs(self.lines):
             line = self.lines.get(run.digest, {})
@@ -129,16 +129,12 @@ class StudyRunner:
                     f" weights, remove its line from {self.results}, and remove"
                     f" {run.folder}"
                 )
-            before = line.get("data")
-            if not before or not find_files(run.reads, True)[0]:
-                continue
-            if before != fingerprint(run.reads):
+            for change in changed_inputs.list_changes(run, line):
                 self._warn(
                     f"warning: the data of {run.name} has changed since the"
-                    f" run: the fingerprint of {run.reads} was {before} and is"
-                    f" {fingerprint(run.reads)}. To repeat the run with the"
-                    f" current data, remove its line from {self.results}, and"
-                    f" remove {run.folder}"
+                    f" run: {change}. To repeat the run with the current data,"
+                    f" remove its line from {self.results}, and remove"
+                    f" {run.folder}"
                 )
 
     def _warn(self, text: str) -> None:
@@ -274,6 +270,7 @@ class StudyRunner:
             "digest": run.digest,
             **run.facts,
             "data": files_fingerprint(run.reads),
+            "inputs": describe_inputs(run),
             "results": _results(run),
             **_verdicts(run),
             **_exam_digest(run),

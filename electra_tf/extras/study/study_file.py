@@ -33,6 +33,9 @@ from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.trial_statistics import describe, from_json
 
+# Names of inputs whose whole content a line's fingerprint covers.
+TASK_FILES = "task_files"
+VOCAB_FILE = "vocab_file"
 Lines = Mapping[str, Mapping[str, Any]]  # digest -> the line of a finished run
 
 
@@ -49,9 +52,11 @@ class Run:
     folder: str = ""  # the folder of the model and its results
     makes: str = ""  # the file or folder that the command of data or exam makes
     reads: str = ""  # the patterns of the data files; "": unknown
-    start: str = (
-        ""  # the initial checkpoint, unless a run of the study makes it
-    )
+    # The patterns of all files that determine the results, by name. The exam
+    # and checkpoints are compared by themselves.
+    inputs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    # The initial checkpoint, unless a run of the study makes it.
+    start: str = ""
 
 
 class Study:
@@ -244,6 +249,7 @@ class Study:
             name=f"{arm.name}/{seed}",
             needs=self._data + self._exams,
             reads=arm.config.pretrain_text or arm.config.pretrain_tfrecords,
+            inputs=_pretraining_inputs(arm),
         )
 
     def finetuning(self, arm: Arm, seed: int, task: str, lines: Lines) -> Run:
@@ -311,6 +317,9 @@ class Study:
                 folder = os.path.dirname(description)
                 files = content["files"].values()
                 reads = ",".join(os.path.join(folder, name) for name in files)
+        inputs = {TASK_FILES: reads}
+        if vocab_file := {**paths, **hparams}.get("vocab_file"):
+            inputs[VOCAB_FILE] = vocab_file
         stated = arm.overrides.get("finetune", {})
         if "learning_rate" in overrides:
             rate = overrides["learning_rate"]
@@ -327,6 +336,7 @@ class Study:
             name=f"{arm.name}/{seed}/{task}{suffix}",
             needs=(pretraining,) if pretraining else self._data,
             reads=reads,
+            inputs=inputs,
             start=start,
         )
 
@@ -360,6 +370,16 @@ class Study:
         )
         folder = os.path.join(self.output, "models", model)
         return Run("", digest, facts, command, folder=folder)
+
+
+def _pretraining_inputs(arm: Arm) -> dict[str, str]:
+    """Return the patterns of the files that a pre-training reads, by hparam."""
+    config = arm.config
+    names = ["pretrain_text" if config.pretrain_text else "pretrain_tfrecords"]
+    names.append("eval_text" if config.eval_text else "eval_tfrecords")
+    names.append(VOCAB_FILE)
+    inputs = {name: getattr(config, name) for name in names}
+    return {name: patterns for name, patterns in inputs.items() if patterns}
 
 
 def _digest(value: Any) -> str:

@@ -45,6 +45,8 @@ LINE = {
         ("collapsed", {"\u0661": "bad"}),
         ("baselines", {"majority": 50.0}),
         ("baselines", {"majority": {"accuracy": "50"}}),
+        ("inputs", []),
+        ("inputs", {"vocab_file": 5}),
     ],
 )
 def test_a_line_with_another_type_is_named_by_field(tmp_path, field, value):

@@ -406,6 +406,22 @@ def test_a_line_without_the_weights_of_its_start_is_not_compared(
     assert "warning" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("label", "warns"), [("0", False), ("1", True)])
+def test_a_corrected_label_is_warned_of(
+    start_study, write_study, tmp_path, capsys, label, warns
+):
+    path = write_study(start_study)
+    StudyRunner(Study(path), 60.0, 60.0).run()
+    dev = tmp_path / "finetuning_data" / "sst" / "dev.tsv"
+    text = dev.read_text()
+    assert text.endswith("\t0\n")
+    dev.write_text(f"{text[:-2]}{label}\n")
+    assert "warning" not in capsys.readouterr().out
+    StudyRunner(Study(path), 60.0, 60.0).run()
+    warning = "warning: the data of started/1/sst has changed since the run"
+    assert (warning in capsys.readouterr().out) == warns
+
+
 SAVES_WHEN_STOPPED = """
 import pathlib, signal, sys, time
 note = pathlib.Path(sys.argv[1])
