@@ -48,6 +48,7 @@ from electra_tf.metrics import trial_statistics
 from electra_tf.processes import PR_SET_PDEATHSIG
 
 LOG = "study.log"
+_EVAL_LOG = "eval_log.jsonl"
 TIME_IS_UP = 3  # exit status
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(electra_tf.__file__)))
 _LONGEST_ERROR = 300  # maximum number of characters of a failed run's message
@@ -219,12 +220,14 @@ class StudyRunner:
         Raises:
           StoppedError: the time is up, or a signal came.
         """
-        is_data = not run.facts
+        is_data, exam = not run.facts, _exam_digest(run)
         if is_data:
             self._remove_marks(run.name)
         else:
             # The data of a new checkout did not exist when the study started.
             self._warn_of_changed_data()
+        if exam:
+            _forget_final_evaluation(run)
         piece, pieces, started = self._piece, 0, time.monotonic()
         status = -signal.SIGTERM
         while status in (-signal.SIGTERM, 128 + signal.SIGTERM):
@@ -245,26 +248,30 @@ class StudyRunner:
             error = self._last_error(log_start)
             self._fail(run, f"exit status {status}: {error}")
             return
-        if is_data and not filesystem.exists(run.makes):
-            self._fail(
-                run,
-                f"the command ended, but {run.makes} does not exist; expected"
-                " the file or folder that the key names. Correct the key or the"
-                " command.",
-            )
+        if problem := _find_problem(run, exam):
+            self._fail(run, problem)
             return
         write_atomically(self._mark(run), run.name if is_data else "")
         self._report(f"{run.name}: done in {seconds:,} s")
         if not is_data:
-            self._write_line(run, seconds, pieces)
+            self._write_line(run, seconds, pieces, exam)
 
     def _fail(self, run: Run, reason: str) -> None:
         """Record and report that a run failed."""
         self.failed[run.name] = reason
         self._report(f"{run.name}: FAILED: {reason}")
 
-    def _write_line(self, run: Run, seconds: int, pieces: int) -> None:
-        """Add the line of a finished run to the results."""
+    def _write_line(
+        self, run: Run, seconds: int, pieces: int, exam: dict[str, str]
+    ) -> None:
+        """Add the line of a finished run to the results.
+
+        Args:
+          run: the run.
+          seconds: the duration of its pieces.
+          pieces: the count of its pieces.
+          exam: the field of the exam that it was scored on, if any.
+        """
         line = {
             "cell": run.name,
             "digest": run.digest,
@@ -273,7 +280,7 @@ class StudyRunner:
             "inputs": describe_inputs(run),
             "results": _results(run),
             **_verdicts(run),
-            **_exam_digest(run),
+            **exam,
             **_start_digest(run),
             "seconds": seconds,
             "pieces": pieces,
@@ -353,10 +360,54 @@ def _processor() -> str:
     return f"{name}, {os.cpu_count()} cores"
 
 
+def _find_problem(run: Run, exam: dict[str, str]) -> str:
+    """Return why a run failed although its command succeeded; "": no problem.
+
+    Args:
+      run: the run.
+      exam: the field of the exam at the start of the run, if any.
+    """
+    if run.makes and not filesystem.exists(run.makes):
+        return (
+            f"the command ended, but {run.makes} does not exist; expected the"
+            " file or folder that the key names. Correct the key or the"
+            " command."
+        )
+    if exam and exam != _exam_digest(run):
+        return (
+            f"the exam {run.facts['exam']} changed during the run; expected the"
+            " same exam until the end. Run the same command again to score the"
+            " run on the current exam."
+        )
+    return ""
+
+
 def _exam_digest(run: Run) -> dict[str, str]:
-    """Return the digest of the exam that a run was scored on, if any."""
+    """Return the digest of the exam that a run is scored on now, if any."""
     path = run.facts.get("exam")
-    return {"exam_sha256": file_sha256(path)} if path else {}
+    if not path or not filesystem.exists(path):
+        return {}
+    return {"exam_sha256": file_sha256(path)}
+
+
+def _forget_final_evaluation(run: Run) -> None:
+    """Remove the evaluation of a pre-training's last step from its log.
+
+    The run may have ended before this study started the run, with another exam
+    or none. A run whose last step is not in the log evaluates that step again,
+    with the current exam, and trains no further.
+    """
+    path = os.path.join(run.folder, _EVAL_LOG)
+    if not filesystem.exists(path):
+        return
+    lines = read_text(path).splitlines()
+    # The run itself removes a line that a kill truncated.
+    with contextlib.suppress(UserError):
+        while (
+            lines and parse_json(lines[-1], path)["step"] == run.facts["steps"]
+        ):
+            lines.pop()
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
 
 
 def _start_digest(run: Run) -> dict[str, str]:
@@ -433,7 +484,7 @@ def _last_evaluation(run: Run) -> dict[str, Any]:
     Raises:
       UserError: the log is empty, or its last line is damaged.
     """
-    path = os.path.join(run.folder, "eval_log.jsonl")
+    path = os.path.join(run.folder, _EVAL_LOG)
     remedy = f"Remove {run.folder} to repeat the run."
     lines = read_text(path).splitlines()
     if not lines:

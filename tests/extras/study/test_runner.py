@@ -20,6 +20,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.extras.study import runner
 from electra_tf.extras.study.runner import StudyRunner
 from electra_tf.extras.study.study_file import Study
+from electra_tf.files.digests import file_sha256
 from electra_tf.finetuning.results import _make_fingerprint
 from tests.conftest import ROOT
 
@@ -216,7 +217,7 @@ def two_studies(data_study, write_study):
 def finish_one(study_runner, number):
     """Write the line of a study's run."""
     run = study_runner._study.runs({})[number]
-    study_runner._write_line(run, 1, 1)
+    study_runner._write_line(run, 1, 1, {})
 
 
 def test_studies_of_one_file_keep_the_lines_of_each_other(two_studies):
@@ -420,6 +421,113 @@ def test_a_corrected_label_is_warned_of(
     StudyRunner(Study(path), 60.0, 60.0).run()
     warning = "warning: the data of started/1/sst has changed since the run"
     assert (warning in capsys.readouterr().out) == warns
+
+
+@pytest.fixture
+def exam_study(content, write_study, tmp_path, monkeypatch):
+    """Return a study of an exam, and the log of its run's evaluations.
+
+    As a real run does, the replaced run only evaluates the last step if the log
+    lacks that step.
+    """
+    exam = tmp_path / "exam.npz"
+    exam.write_text("questions")
+    content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    content["exam"] = {str(exam): ["-c", ""]}
+    del content["tasks"]
+    (run,) = Study(write_study(content)).runs({})
+    log = pathlib.Path(run.folder, "eval_log.jsonl")
+    log.parent.mkdir(parents=True)
+
+    def evaluate(self, run, limit):
+        if run.facts and '"step": 10' not in log.read_text():
+            with log.open("a") as file:
+                file.write('{"step": 10, "exam_generator_auc": 0.75}\n')
+        return 0
+
+    monkeypatch.setattr(StudyRunner, "_run_piece", evaluate)
+    return content, log
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "",
+        '{"step": 10, "disc_auc": 0.5}\n',
+        '{"step": 10, "exam_generator_auc": 0.5}\n',
+        '{"step": 10, "disc_auc": 0.5}\n' * 2,
+    ],
+    ids=["unfinished", "without_exam", "of_another_exam", "twice"],
+)
+def test_a_run_that_had_ended_before_is_scored_on_the_exam(
+    exam_study, write_study, last
+):
+    content, log = exam_study
+    first = '{"step": 5, "exam_generator_auc": 0.25}\n'
+    log.write_text(first + last)
+    path = write_study(content)
+    StudyRunner(Study(path), 60.0, 60.0).run()
+    (line,) = lines_of(path)
+    assert line["results"] == {"step": [10], "exam_generator_auc": [0.75]}
+    (exam,) = content["exam"]
+    assert line["exam_sha256"] == file_sha256(exam)
+    assert log.read_text().startswith(first)
+    assert len(log.read_text().splitlines()) == 2
+
+
+@pytest.mark.heavy
+def test_a_run_of_a_shared_folder_is_only_evaluated_for_an_exam(
+    content, write_study, finish, tmp_path
+):
+    content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    del content["tasks"], content["finetune"]
+    path = write_study(content, "plain")
+    finish(path)
+    (plain,) = lines_of(path)
+    (run,) = Study(path).runs({})
+    exam, pretrain = str(tmp_path / "exam.npz"), content["pretrain"]
+    arguments = {
+        "generator": run.folder,
+        "vocab_file": pretrain["vocab_file"],
+        "pretrain_tfrecords": pretrain["pretrain_tfrecords"],
+        "max_seq_length": pretrain["max_seq_length"],
+        "seed": 1,
+        "examples": 4,
+    }
+    flags = [f"--{name}={value}" for name, value in arguments.items()]
+    command = ["-m", "electra_tf", "draw_exam", exam, *flags]
+    path = write_study(content | {"exam": {exam: command}}, "scored")
+    finish(path)
+    (line,) = lines_of(path)
+    assert line["results"].items() > plain["results"].items()
+    assert line["results"]["exam_generator_auc"] != [None]
+    train_log = pathlib.Path(run.folder, "train_log.jsonl").read_text()
+    assert train_log.count('"step": 10,') == 1
+
+
+def test_an_exam_that_changes_during_a_run_is_a_failed_run(
+    exam_study, write_study, monkeypatch
+):
+    content, log = exam_study
+    log.write_text("")
+    (exam,) = content["exam"]
+    evaluate = StudyRunner._run_piece
+
+    def replace_exam(self, run, limit):
+        if run.facts:
+            pathlib.Path(exam).write_text("other questions")
+        return evaluate(self, run, limit)
+
+    path = write_study(content)
+    with monkeypatch.context() as patches:
+        patches.setattr(StudyRunner, "_run_piece", replace_exam)
+        failed = StudyRunner(Study(path), 60.0, 60.0)
+        failed.run()
+    assert "exam.npz changed during the run" in failed.failed["electra/1"]
+    assert not failed.lines
+    StudyRunner(Study(path), 60.0, 60.0).run()
+    (line,) = lines_of(path)
+    assert line["exam_sha256"] == file_sha256(exam)
 
 
 SAVES_WHEN_STOPPED = """
