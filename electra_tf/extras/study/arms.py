@@ -106,13 +106,13 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
         hparams = {**defaults, **hparams, "num_train_steps": steps}
         config = PretrainingConfig.create(arm.name, output, **hparams)
         cost = _compute_cost(config, {})
-        config = with_vocab_casing(config)
         if not config.eval_every_n_steps:
             raise UserError(
                 "eval_every_n_steps is 0; expected at least 1, because a study"
                 " needs an evaluation. Set eval_every_n_steps to a positive"
                 " number."
             )
+    config = with_vocab_casing(config)
     return dataclasses.replace(
         arm, start=start, pretrain=hparams, config=config, cost=cost
     )

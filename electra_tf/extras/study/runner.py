@@ -196,6 +196,8 @@ class StudyRunner:
         )
         if failed_need := next(failed_needs, None):
             self.failed[run.name] = f"needs {failed_need}, which failed"
+        elif (current := self._current(run)).digest != run.digest:
+            return self._ensure(current, is_needed)
         elif not run.digest:
             self.failed[run.name] = (
                 "no run that tries a learning rate has a score"
@@ -203,6 +205,14 @@ class StudyRunner:
         else:
             self._finish(run)
         return run.name not in self.failed
+
+    def _current(self, run: Run) -> Run:
+        """Return a run as it is now that its data exists.
+
+        The data may contain a vocabulary, whose casing the digest covers.
+        """
+        runs = self._study.runs(self.lines)
+        return next((r for r in runs if r.name == run.name), run)
 
     def _mark(self, run: Run) -> str:
         """Return the path of the file that marks a run's files as complete."""
@@ -253,7 +263,9 @@ class StudyRunner:
             return
         write_atomically(self._mark(run), run.name if is_data else "")
         self._report(f"{run.name}: done in {seconds:,} s")
-        if not is_data:
+        if is_data:
+            self._study.update_arms()
+        else:
             self._write_line(run, seconds, pieces, exam)
 
     def _fail(self, run: Run, reason: str) -> None:

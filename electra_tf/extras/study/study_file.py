@@ -136,6 +136,11 @@ class Study:
             self._check_names()
             self._check_runs()
 
+    def update_arms(self) -> None:
+        """Read the casing of vocabularies again, after the data was made."""
+        with name_location(self.path):
+            self.arms = list(read_arms(self._content, self.output))
+
     def _check_names(self) -> None:
         """Raise a UserError for repeated or unknown names."""
         names = [f"{a.name}/{s}" for a in self.arms for s in self.seeds]

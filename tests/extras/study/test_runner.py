@@ -530,6 +530,47 @@ def test_an_exam_that_changes_during_a_run_is_a_failed_run(
     assert line["exam_sha256"] == file_sha256(exam)
 
 
+MAKES_CASED = """
+import shutil, sys
+from electra_tf.text.casing import write_casing
+shutil.copy(sys.argv[1], sys.argv[2])
+write_casing(sys.argv[2], False, False)
+"""
+
+
+@pytest.mark.parametrize(
+    "arm", [{}, {"start": "random"}], ids=["pretrained", "random"]
+)
+def test_a_cased_vocabulary_that_the_data_makes_is_fine_tuned_cased(
+    content, write_study, tmp_path, monkeypatch, arm
+):
+    folder = tmp_path / "cased"
+    folder.mkdir()
+    vocab_file, made = content["pretrain"]["vocab_file"], folder / "vocab.txt"
+    content["pretrain"]["vocab_file"] = str(made)
+    content["data"] = {str(made): ["-c", MAKES_CASED, vocab_file, str(made)]}
+    content |= {"seeds": [1], "arms": {"cased": arm}, "against": "cased"}
+    commands, run_piece = [], StudyRunner._run_piece
+
+    def record(self, run, limit):
+        if not run.facts:
+            return run_piece(self, run, limit)
+        commands.append(run.command)
+        return 0
+
+    monkeypatch.setattr(StudyRunner, "_run_piece", record)
+    monkeypatch.setattr(runner, "_results", lambda _: {"accuracy": [50.0]})
+    monkeypatch.setattr(runner, "_verdicts", lambda _: {})
+    path = write_study(content)
+    study = Study(path)
+    StudyRunner(study, 60.0, 60.0).run()
+    hparams = json.loads(commands[-1][-1].removeprefix("--hparams="))
+    assert hparams["do_lower_case"] is False
+    digests = {line["digest"] for line in lines_of(path)}
+    assert digests == {run.digest for run in Study(path).runs({})}
+    assert digests == {run.digest for run in study.runs({})}
+
+
 SAVES_WHEN_STOPPED = """
 import pathlib, signal, sys, time
 note = pathlib.Path(sys.argv[1])
