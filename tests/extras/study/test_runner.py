@@ -11,17 +11,14 @@ import signal
 import subprocess
 import sys
 import time
-import types
 
 import pytest
 
 from configure.errors import UserError
-from electra_tf.checkpoints.formats import open_weights
 from electra_tf.extras.study import runner
 from electra_tf.extras.study.runner import StudyRunner
 from electra_tf.extras.study.study_file import Study
 from electra_tf.files.digests import file_sha256
-from electra_tf.finetuning.results import _make_fingerprint
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -348,79 +345,6 @@ def test_data_that_a_new_checkout_makes_otherwise_is_warned_of(
     }
     seen = {text for text in differences if text in "".join(warnings)}
     assert seen == differences and len(warnings) == len(differences)
-
-
-@pytest.fixture
-def start_study(content, tmp_path, monkeypatch, pretrained_folder):
-    """Return the content of a study of a checkpoint that can be replaced."""
-    start = shutil.copytree(pretrained_folder(seed=1), tmp_path / "start")
-    content["arms"] = {"started": {"start": str(start)}}
-    content |= {"seeds": [1], "against": "started"}
-    results = {"data": {"starting weights": runner._start_sha256(str(start))}}
-    trial = types.SimpleNamespace(trial=1, collapsed={}, baselines={})
-    monkeypatch.setattr(runner, "_read_trials", lambda _: (results, [trial]))
-    monkeypatch.setattr(runner, "_results", lambda _: {"accuracy": [50.0]})
-    monkeypatch.setattr(StudyRunner, "_run_piece", lambda *_: 0)
-    return content
-
-
-@pytest.mark.parametrize(("seed", "warns"), [(1, False), (2, True)])
-def test_a_replaced_initial_checkpoint_is_warned_of(
-    start_study, write_study, tmp_path, capsys, pretrained_folder, seed, warns
-):
-    path = write_study(start_study)
-    StudyRunner(Study(path), 60.0, 60.0).run()
-    shutil.rmtree(tmp_path / "start")
-    shutil.copytree(pretrained_folder(seed=seed), tmp_path / "start")
-    assert "warning" not in capsys.readouterr().out
-    StudyRunner(Study(path), 60.0, 60.0).run()
-    warning = (
-        "warning: started/1/sst started from weights that differ from those in"
-        f" {tmp_path / 'start'}. To repeat the run with the current weights"
-    )
-    assert (warning in capsys.readouterr().out) == warns
-    assert len(lines_of(path)) == 1
-
-
-def test_a_line_has_the_weights_that_its_run_recorded(
-    start_study, write_study, tmp_path
-):
-    path = write_study(start_study)
-    start = tmp_path / "start"
-    recorded = _make_fingerprint([], {}, True, open_weights(str(start)))
-    shutil.rmtree(start)
-    (start / "generator").mkdir(parents=True)
-    (start / "generator" / "model.safetensors").write_text("replaced")
-    StudyRunner(Study(path), 60.0, 60.0).run()
-    (line,) = lines_of(path)
-    assert line["start_sha256"] == recorded["starting weights"]
-
-
-def test_a_line_without_the_weights_of_its_start_is_not_compared(
-    start_study, write_study, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(runner, "_start_digest", lambda _: {})
-    path = write_study(start_study)
-    for _ in range(2):
-        StudyRunner(Study(path), 60.0, 60.0).run()
-    assert "start_sha256" not in lines_of(path)[0]
-    assert "warning" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("label", "warns"), [("0", False), ("1", True)])
-def test_a_corrected_label_is_warned_of(
-    start_study, write_study, tmp_path, capsys, label, warns
-):
-    path = write_study(start_study)
-    StudyRunner(Study(path), 60.0, 60.0).run()
-    dev = tmp_path / "finetuning_data" / "sst" / "dev.tsv"
-    text = dev.read_text()
-    assert text.endswith("\t0\n")
-    dev.write_text(f"{text[:-2]}{label}\n")
-    assert "warning" not in capsys.readouterr().out
-    StudyRunner(Study(path), 60.0, 60.0).run()
-    warning = "warning: the data of started/1/sst has changed since the run"
-    assert (warning in capsys.readouterr().out) == warns
 
 
 @pytest.fixture
