@@ -194,7 +194,7 @@ def draw_easy_start_curve():
         "QQP, accuracy": ("qqp",),
         "CoLA, MCC": ("cola",),
     }
-    figure, panels = plt.subplots(1, 4, figsize=(13, 3.2))
+    figure, panels = plt.subplots(1, 4, figsize=(13, 3.4), layout="constrained")
     for axes, (title, names) in zip(
         panels, panels_of_tasks.items(), strict=True
     ):
@@ -213,8 +213,8 @@ def draw_easy_start_curve():
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("FLOPs of pre-training")
         axes.grid(alpha=0.4)
-    panels[0].legend(fontsize=8, loc="center right")
-    figure.tight_layout()
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     figure.savefig(FOLDER / "easy_start_curve.svg", metadata={"Date": None})
     plt.close(figure)
 
