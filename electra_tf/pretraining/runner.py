@@ -236,7 +236,6 @@ class PretrainingRun(Run):
     )
     shown = SHOWN_VALUES
     evaluation_hparams = (
-        *DATA_PATHS,
         "eval_tfrecords",
         "eval_text",
         "num_eval_steps",

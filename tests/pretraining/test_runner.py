@@ -240,6 +240,19 @@ def test_only_an_evaluation_with_equal_settings_can_be_the_best(
     assert (message in output) == (not steps)
 
 
+def test_other_training_data_do_not_change_an_evaluation(
+    start, data_dir, tmp_path
+):
+    hparams = {"keep_best": "loss", "eval_every_n_steps": 4}
+    records = data_dir / "pretrain_tfrecords"
+    hparams["eval_tfrecords"] = f"{records}/eval_data.tfrecord*"
+    start(**hparams)
+    folder = shutil.copytree(records, tmp_path / "own")
+    other = f"{folder}/pretrain_data.tfrecord*"
+    _, output = start(**hparams, pretrain_tfrecords=other, num_train_steps=5)
+    assert "is not compared" not in output
+
+
 def test_the_best_model_of_an_abandoned_run_is_replaced(start, tmp_path):
     hparams = {"keep_best": "loss", "eval_every_n_steps": 2}
     start(**hparams)
