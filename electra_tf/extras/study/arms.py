@@ -16,12 +16,7 @@ from electra_tf.extras.study.checks import (
     check_initial_checkpoint,
     name_location,
 )
-from electra_tf.extras.study.settings import (
-    RANDOM,
-    Settings,
-    merge,
-    nest,
-)
+from electra_tf.extras.study.settings import RANDOM, Settings, merge, nest
 from electra_tf.plan.flops import pretraining_step_flops
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
